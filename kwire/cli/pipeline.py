@@ -129,7 +129,7 @@ def run_command(
 
     The tables are those of kwire table, row for row, however the files are cut into splits. A SOURCE may be hdfs:, s3a:
     or whatever else Spark reads here, and with --stream kafka://HOST:PORT/TOPIC: the keys of messages name capture
-    points, the values are captures. DIR may be hdfs: and so on too, but not with --stream.
+    points, the values are captures. DIR may be hdfs:, s3a: and so on too; not for a topic.
     """
     from kwire.pipeline import need_spark
 
@@ -217,6 +217,7 @@ def _fit_for_streams(
     sources: tuple[str, ...], folder: str, form: str, bodies: str, drop_duplicates: bool, names: list[str]
 ) -> None:
     """Raises UsageError for what a stream cannot do."""
+    from kwire.pipeline.messages import is_topic
     from kwire.pipeline.paths import is_elsewhere
     from kwire.tables.columns import JUDGEMENTS
 
@@ -228,8 +229,8 @@ def _fit_for_streams(
         raise click.UsageError("--drop-duplicates needs all captures at once, and --stream has not")
     if JUDGEMENTS.keys() & set(names):
         raise click.UsageError("findings and audit need all captures at once, and --stream has not")
-    if is_elsewhere(folder):
-        raise click.UsageError(f"--stream writes to a folder that all workers see, and {folder} is none")
+    if is_topic(sources[0]) and is_elsewhere(folder):
+        raise click.UsageError(f"what Kafka has is kept in a folder that all workers see, and {folder} is none")
 
 
 def _fit_for_more(

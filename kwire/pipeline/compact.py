@@ -13,7 +13,7 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import pyarrow as pa
@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from kwire.errors import OutputError
 from kwire.pipeline import ledger
+from kwire.pipeline.lake_files import Store, read
 from kwire.pipeline.partitions import days, last_batch, may_be_rewritten
 from kwire.staging import staging
 from kwire.tables.writer import GROUP, OPENERS
@@ -66,6 +67,7 @@ def rewrite(found: Rewrite, folder: Path) -> int:
         size = 0
         for name, paths in found.merges:
             merge(paths, ours / name)
+            shutil.copymode(paths[0], ours / name)
             _sync(ours / name)
             size += (ours / name).stat().st_size
         kept = {path.name for path in found.place.iterdir()} - gone
@@ -120,23 +122,28 @@ def _name(table: str, paths: Sequence[Path], known: bool) -> str:
     return f"{run or 'merged'}-{uuid4().hex[:12]}-{table}.parquet"
 
 
-def _schema(path: Path) -> pa.Schema:
+def _schema(path: Path | str, store: Store = None) -> pa.Schema:
     try:
-        return pq.read_schema(path)
+        return pq.read_schema(_source(path, store))
     except pa.ArrowInvalid as error:
         raise OutputError(str(path), f"this is no whole Parquet file: {' '.join(str(error).split())}") from None
 
 
-def merge(paths: Sequence[Path], target: Path) -> None:
-    """Writes the rows of files with the same columns into a new file, at most a row group in memory. Raises
-    OutputError, OSError."""
-    schema = _schema(paths[0])
+def _source(path: Path | str, store: Store) -> Any:
+    """What Parquet is read from: of a far file all of it, as that is one request."""
+    return path if store is None else pa.BufferReader(read(str(path), store) or b"")
+
+
+def merge(paths: Sequence[Path | str], target: Any, store: Store = None) -> None:
+    """Writes the rows of files with the same columns into a new file, at most a row group in memory. target: its path,
+    or an open file; store: file system of the others. Raises OutputError, OSError."""
+    schema = _schema(paths[0], store)
     writer = OPENERS["parquet"](target, schema)
     waiting: list[pa.RecordBatch] = []
     rows = size = 0
     try:
         for path in paths:
-            with pq.ParquetFile(path) as file:
+            with pq.ParquetFile(_source(path, store)) as file:
                 for batch in file.iter_batches(GROUP):
                     waiting.append(batch)
                     rows, size = rows + batch.num_rows, size + batch.nbytes
@@ -149,7 +156,6 @@ def merge(paths: Sequence[Path], target: Path) -> None:
         raise OutputError(str(path), f"this cannot be merged: {' '.join(str(error).split())}") from None
     finally:
         writer.close()
-    shutil.copymode(paths[0], target)
 
 
 def _sync(path: Path) -> None:

@@ -1,24 +1,25 @@
 """Tables as Parquet files in hive partitions: TABLE/date=2026-11-21/api=Fetch/…parquet.
 
 Tasks write into a staging folder of the run, from which the driver moves the files: a task that dies, or runs twice,
-leaves nothing behind. Rows of a partition are collected, so that there are few files.
+leaves nothing behind. Rows of a partition are collected, so that there are few files. store: the folder's file system.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
 
 from kwire.errors import OutputError
+from kwire.pipeline import lake_files
+from kwire.pipeline.lake_files import Store
 from kwire.tables.columns import COLUMNS, JUDGEMENTS
 from kwire.tables.schemas import SCHEMAS
 from kwire.tables.writer import OPENERS
@@ -32,12 +33,13 @@ TIMES = dict.fromkeys(("connections", "clients"), "first_time_ns")  # the column
 
 
 class WrittenFile(NamedTuple):
-    """A file: table name, partition path, file name, number of rows."""
+    """A file: table name, partition path, file name, number of rows, size in bytes."""
 
     table: str
     partition: str
     file: str
     rows: int
+    size: int = 0
 
     @property
     def date(self) -> str | None:
@@ -49,11 +51,11 @@ class WrittenFile(NamedTuple):
 class Hive:
     """write(table, batch) adds rows; close() returns the files written. tag: prefix of file names."""
 
-    def __init__(self, folder: str, tag: str) -> None:
-        self._folder, self._tag = folder, tag
+    def __init__(self, folder: str, tag: str, store: Store = None) -> None:
+        self._folder, self._tag, self._store = folder, tag, store
         self._waiting: dict[tuple[str, str], list[pa.RecordBatch]] = {}
         self._counts: dict[tuple[str, str], int] = {}
-        self._writers: dict[tuple[str, str], Any] = {}
+        self._writers: dict[tuple[str, str], tuple[Any, BinaryIO]] = {}
         self._rows: dict[tuple[str, str], int] = {}
         self._all = 0
 
@@ -76,8 +78,11 @@ class Hive:
         out = []
         for place in list(self._rows):
             self._flush(place)
-            self._writers[place].close()
-            out.append(WrittenFile(*place, self._file(place[0]), self._rows[place]))
+            writer, file = self._writers[place]
+            writer.close()
+            size = file.tell()
+            file.close()
+            out.append(WrittenFile(*place, self._file(place[0]), self._rows[place], size))
         return out
 
     def _file(self, table: str) -> str:
@@ -88,13 +93,10 @@ class Hive:
         if not batches:
             return
         self._all -= sum(batch.num_rows for batch in batches)
-        writer = self._writers.get(place)
-        if writer is None:
-            folder = os.path.join(self._folder, *place)
-            os.makedirs(folder, exist_ok=True)
-            path = os.path.join(folder, self._file(place[0]))
-            writer = self._writers[place] = OPENERS["parquet"](path, file_schema(place[0]))
-        writer.write_table(pa.Table.from_batches(batches))
+        if place not in self._writers:
+            file = lake_files.create(os.path.join(self._folder, *place, self._file(place[0])), self._store)
+            self._writers[place] = OPENERS["parquet"](file, file_schema(place[0])), file
+        self._writers[place][0].write_table(pa.Table.from_batches(batches))
 
 
 def file_schema(table: str) -> pa.Schema:
@@ -114,19 +116,14 @@ def has_api(table: str) -> bool:
 
 
 def place(
-    folder: str, staged: str, written: Iterable[WrittenFile], replaced: Iterable[str] = (), keep: bool = False
+    folder: str, staged: str, written: Iterable[WrittenFile], replaced: Iterable[str] = (),
+    store: Store = None,
 ) -> None:  # fmt: skip
-    """Moves files from the staging folder into the tables. replaced: TABLE or TABLE/PARTITION to empty first; keep:
-    keep the staging folder."""
+    """Moves files from the staging folder into the tables. replaced: TABLE or TABLE/PARTITION to empty first."""
     for table in replaced:
-        shutil.rmtree(os.path.join(folder, table), ignore_errors=True)
-        Path(folder, table).mkdir(parents=True, exist_ok=True)
-    for found in written:
-        target = Path(folder, found.table, found.partition)
-        target.mkdir(parents=True, exist_ok=True)
-        os.replace(Path(staged, found.table, found.partition, found.file), target / found.file)
-    if not keep:
-        shutil.rmtree(staged, ignore_errors=True)
+        lake_files.empty(os.path.join(folder, table), store)
+    moves = [(os.path.join(staged, *found[:3]), os.path.join(folder, *found[:3])) for found in written]
+    lake_files.move(moves, store)
 
 
 def spare(folder: str, tables: Iterable[str], sources: Iterable[str]) -> None:
@@ -144,11 +141,10 @@ def spare(folder: str, tables: Iterable[str], sources: Iterable[str]) -> None:
                 raise OutputError(str(Path(folder, table)), f"this is written anew, and {name} in it is not of a table")
 
 
-def remove(folder: str, tables: Iterable[str], tag: str) -> None:
-    """Removes the tables' files with this prefix: those of an earlier attempt at the same rows."""
-    for table in tables:
-        for path in Path(folder, table).rglob(f"{tag}*.parquet"):
-            path.unlink()
+def remove(folder: str, tables: Iterable[str], tags: tuple[str, ...], store: Store = None) -> None:
+    """Removes the tables' files with these prefixes: those of an earlier attempt at the same rows."""
+    there = (path for table in tables for path in lake_files.files_of(os.path.join(folder, table), store))
+    lake_files.remove([path for path in there if os.path.basename(path).startswith(tags)], store)
 
 
 def days_of(table: str, batch: pa.RecordBatch) -> pa.Array:

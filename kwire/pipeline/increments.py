@@ -9,7 +9,7 @@ point's name.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from uuid import UUID
 
@@ -20,6 +20,7 @@ from kwire.pipeline.leftover_segments import LeftoverSegments, leftover_of
 from kwire.pipeline.plan import TaskPlan, placed, span, task_of
 from kwire.pipeline.saved_state import loaded, saved
 from kwire.pipeline.stitch import Stitch
+from kwire.pipeline.stores import Stores
 from kwire.pipeline.survey import LearnedNames, Survey
 from kwire.session.broker_ids import BrokerIds
 from kwire.session.reader import Settings
@@ -77,10 +78,13 @@ class StreamState:
         return saved(self)
 
 
-def load(data: bytes, where: str = "") -> StreamState:
-    """The state from saved(), read from where. Raises OutputError if another version wrote it and it does not fit."""
+def load(data: bytes, where: str = "", stores: Stores | None = None) -> StreamState:
+    """The state from saved(), read from where. stores: file systems of the files that wait. Raises OutputError if
+    another version wrote it and it does not fit."""
     state = loaded(data, where)
     assert isinstance(state, StreamState)
+    for made in (made for surveys in state.waiting for made in surveys):
+        made.split = replace(made.split, store=(stores or Stores()).of(made.split.path))
     return state
 
 

@@ -26,6 +26,7 @@ from kwire.pipeline.columns import as_spark, lake_ddl
 from kwire.pipeline.connection_parts import ConnectionPart
 from kwire.pipeline.final_connections import parts_between
 from kwire.pipeline.hive import Hive, WrittenFile, days_of
+from kwire.pipeline.lake_files import Store
 from kwire.pipeline.plan import TaskPlan, read_task, survey_with_rows, wanted
 from kwire.pipeline.provisional import fixed
 from kwire.pipeline.row_bytes import RowBytes, rows_of
@@ -126,11 +127,13 @@ def table_frame(rows: DataFrame, table: str, names: LearnedNames) -> DataFrame:
     return rows.where(F.col("name") == table).mapInArrow(_naming(table, names), lake_ddl(table))
 
 
-def write_rows(rows: DataFrame, tables: Sequence[str], names: LearnedNames, staged: str, tag: str) -> list[WrittenFile]:
-    """Writes tables into Parquet files below staged, a folder that all workers see."""
-    chosen = rows.where(F.col("name").isin(*tables)).mapInArrow(_writing(names, staged, tag), "data binary")
+def write_rows(
+    rows: DataFrame, tables: Sequence[str], names: LearnedNames, staged: str, tag: str, store: Store = None
+) -> list[WrittenFile]:
+    """Writes tables into Parquet files below staged, a folder that all workers see. store: its file system."""
+    chosen = rows.where(F.col("name").isin(*tables)).mapInArrow(_writing(names, staged, tag, store), "data binary")
     files = [written for row in chosen.collect() for written in pickle.loads(row.data)]
-    return joined(rows.sparkSession, staged, files, tag)
+    return joined(rows.sparkSession, staged, files, tag, store)
 
 
 def packed(splits: Iterable[Split]) -> list[list[Split]]:
@@ -199,9 +202,9 @@ def _naming(table: str, names: LearnedNames) -> Any:
     return run
 
 
-def _writing(names: LearnedNames, staged: str, tag: str) -> Any:
+def _writing(names: LearnedNames, staged: str, tag: str, store: Store) -> Any:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        hive = Hive(staged, f"{tag}-{_task()}")
+        hive = Hive(staged, f"{tag}-{_task()}", store)
         for table, batch in _final_rows(batches, names):
             hive.write(table, batch)
         yield one_row(DATA, pickle.dumps(hive.close()))

@@ -14,6 +14,7 @@ DATE = re.compile(r"date=(\d{4}-\d\d-\d\d)")
 OPEN = "open"  # prefix of a stream's files with rows that are not final
 KEPT = ".kwire-stream"  # subfolder for a stream's states and checkpoint
 BATCH = re.compile(r"batch-(\d{8})-")
+STATE = re.compile(r"state-(\d{8})")
 LOGS = {"_delta_log": "Delta", "metadata": "Iceberg"}  # folders of formats in which not every Parquet file counts
 
 
@@ -43,8 +44,13 @@ def day_of(path: Path) -> date | None:
 
 def last_batch(folder: str | Path) -> int:
     """The number of a stream's last batch; -1 without one."""
-    found = sorted(Path(folder, KEPT).glob("state-????????"))
-    return int(found[-1].name.removeprefix("state-")) if found else -1
+    kept = Path(folder, KEPT)
+    return max(batches(path.name for path in kept.iterdir()), default=-1) if kept.is_dir() else -1
+
+
+def batches(names: Iterable[str]) -> list[int]:
+    """The numbers of the batches behind which files of these names are a stream's state."""
+    return [int(found[1]) for found in map(STATE.fullmatch, names) if found]
 
 
 def may_be_rewritten(name: str, last: int) -> bool:

@@ -281,7 +281,7 @@ def _written(
         places = {place for place in again if os.path.isdir(os.path.join(folder, place))}
         if mode == "overwrite-partitions":
             places |= {f"{found.table}/{found.partition}" for found in files}
-        hive.place(folder, staged, files, names if mode == "overwrite" else places, keep=True)
+        hive.place(folder, staged, files, names if mode == "overwrite" else places)
     for name in names:  # those without rows are tables too
         os.makedirs(os.path.join(folder, name), exist_ok=True)
     return files

@@ -15,6 +15,8 @@ from importlib import import_module
 from types import FunctionType
 from typing import Any
 
+from pyarrow import fs
+
 import kwire
 from kwire.errors import OutputError
 
@@ -23,8 +25,10 @@ FIRST = b"kwire stream state "
 
 
 def saved(state: object) -> bytes:
-    """The state as bytes, for loaded."""
-    data = pickle.dumps(state)
+    """The state as bytes, for loaded. File systems in it become None."""
+    file = io.BytesIO()
+    _Pickler(file).dump(state)
+    data = file.getvalue()
     said = {"form": FORM, "kwire": kwire.__version__, "classes": {name: _fields(name) for name in _classes(data)}}
     return FIRST + json.dumps(said).encode() + b"\n" + data
 
@@ -38,10 +42,22 @@ def loaded(data: bytes, where: str) -> Any:
     said = json.loads(line.removeprefix(FIRST))
     if said["form"] != FORM or any(_fields(name) != fields for name, fields in said["classes"].items()):
         raise _other(where, f"version {said['kwire']}")
-    return pickle.loads(rest)
+    return _Unpickler(io.BytesIO(rest)).load()
 
 
-class _Classes(pickle.Unpickler):
+class _Pickler(pickle.Pickler):
+    """Leaves out the file systems that captures are read from, which hold credentials."""
+
+    def persistent_id(self, found: object) -> str | None:
+        return "store" if isinstance(found, fs.FileSystem) else None
+
+
+class _Unpickler(pickle.Unpickler):
+    def persistent_load(self, _: str) -> None:
+        return None
+
+
+class _Classes(_Unpickler):
     """Notes the classes of kwire's that a pickle names, and functions that make their objects."""
 
     def __init__(self, data: bytes) -> None:

@@ -183,6 +183,7 @@ def _s3(bucket: str, setting: Setting) -> dict[str, Any]:
         "endpoint_override": host, "scheme": scheme or ("http" if plain else "https"),
         "region": said("endpoint.region") or ("us-east-1" if host else None),
         "force_virtual_addressing": bool(host) and said("path.style.access") == "false",
+        "allow_delayed_open": True,  # what is small is written with one request
     }  # fmt: skip
     if out["region"] is None:
         out["region"] = fs.resolve_s3_region(bucket)

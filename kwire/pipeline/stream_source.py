@@ -113,7 +113,8 @@ class KwireStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         data = self._kept(name) if files else None
         if files and data is None:
             raise OptionError(f"{self._options.state}: {name} is not there, at which the checkpoint goes on")
-        return StreamState() if data is None else load(data, f"{self._options.state}/{self._options.table}/{name}")
+        where = f"{self._options.state}/{self._options.table}/{name}"
+        return StreamState() if data is None else load(data, where, self._options.stores())
 
     def _kept(self, name: str) -> bytes | None:
         store, folder = self._folder()

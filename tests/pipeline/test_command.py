@@ -23,7 +23,7 @@ CAPTURES = "fixtures/captures"
     ("arguments", "said"),
     [
         (["kafka://localhost:9092/captures", "-o", "x"], "what Kafka has comes with --stream"),
-        ([CAPTURES, "-o", "hdfs://host/x", "--stream"], "hdfs://host/x is none"),
+        (["kafka://localhost:9092/x", "-o", "hdfs://host/x", "--stream"], "hdfs://host/x is none"),
         ([CAPTURES, "hdfs://host/y", "-o", "x", "--stream"], "one folder, or one topic"),
         ([CAPTURES, "-o", "x", "--stream", "--format", "delta"], "--stream writes Parquet"),
         ([CAPTURES, "-o", "x", "--stream", "--drop-duplicates"], "needs all captures at once"),

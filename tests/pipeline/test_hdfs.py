@@ -16,7 +16,8 @@ from calls import Call
 
 from kwire.pipeline.job import Job
 from kwire.pipeline.run import run
-from kwire.pipeline.stream import run_stream
+from kwire.pipeline.stores import of_session
+from kwire.pipeline.stream import BatchStream, run_stream
 from kwire.tables.columns import DEFAULT
 
 HERE = Path(__file__).parent
@@ -74,3 +75,16 @@ def test_batch_and_stream(
     assert spark.read.parquet(f"{address}/lake/rollups/latency").count() > 0
     run_stream(spark, f"{address}/captures", str(tmp_path / "out"), Job(DEFAULT), lateness=0, rollups=False)
     assert written(tmp_path / "out", DEFAULT) == want
+
+
+def test_a_stream_to_it(spark: Any, hdfs: tuple[str, str], unpacked: Call, expected: Call, written: Call) -> None:
+    pytest.importorskip("fsspec", reason="without libhdfs, fsspec writes to HDFS")
+    address, web = hdfs
+    captures = [unpacked(name) for name in ("kafkajs.pcap", "consumer848.pcap")]
+    for path in captures:
+        put(web, path, "/streamed")
+    for number, path in ((0, captures[0]), (1, captures[1]), (1, captures[1])):  # the last is asked for twice
+        stream = BatchStream(spark, f"{web}/tables", Job(DEFAULT), lateness=1, stores=of_session(spark))
+        stream.batch(number, [f"{web}/streamed/{path.name}"])
+    stream.finish()
+    assert written(f"{address}/tables", DEFAULT) == expected(captures, DEFAULT)

@@ -12,7 +12,10 @@ from kwire.errors import OutputError
 from kwire.pipeline.increments import Heard, StreamState, load
 from kwire.pipeline.job import Job
 from kwire.pipeline.saved_state import FIRST, saved
+from kwire.pipeline.splits import Split
+from kwire.pipeline.stores import Stores
 from kwire.pipeline.stream import BatchStream, run_stream
+from kwire.pipeline.survey import Survey
 
 
 def of_another(state: StreamState, **fields: list[str]) -> bytes:
@@ -32,6 +35,14 @@ def state() -> StreamState:
 def test_a_state_comes_back_also_from_another_version(state: StreamState) -> None:
     assert load(state.saved()).heard == load(of_another(state)).heard == state.heard
     assert b'"kwire.pipeline.increments:Heard": ["digests", "last"]' in state.saved()
+
+
+def test_file_systems_and_their_credentials_stay_out_and_are_opened_anew() -> None:
+    stores = Stores({"fs.s3a.access.key": "kwire", "fs.s3a.secret.key": "nosecret", "fs.s3a.endpoint.region": "x"}.get)
+    path = "s3a://bucket/a.pcap"
+    data = StreamState(waiting=[[Survey(Split(path, 0, 1, 1, store=stores.of(path)))]]).saved()
+    assert b"nosecret" not in data
+    assert load(data, "s", stores).waiting[0][0].split.store is stores.of(path)
 
 
 @pytest.mark.parametrize("fields", [{"Heard": ["digests", "first"]}, {"Lost": ["a"]}])
