@@ -63,7 +63,8 @@ def arriving(spark: SparkSession, source: str, most: int | None = None) -> DataF
         if "data source" not in str(error):
             raise
         raise NoTopic(
-            f"{source}: Spark needs its connector: --conf spark.jars.packages={CONNECTOR}:{spark.version}"
+            f"{source}: Spark needs its connector: --conf spark.jars.packages={CONNECTOR}:VERSION, the newest that is "
+            f"not above {spark.version}"
         ) from error
 
 
