@@ -9,11 +9,10 @@ from __future__ import annotations
 import io
 import json
 import pickle
-from collections.abc import Iterable
 from enum import EnumType
 from importlib import import_module
 from types import FunctionType
-from typing import Any
+from typing import Any, BinaryIO
 
 from pyarrow import fs
 
@@ -27,10 +26,11 @@ FIRST = b"kwire stream state "
 def saved(state: object) -> bytes:
     """The state as bytes, for loaded. File systems in it become None."""
     file = io.BytesIO()
-    _Pickler(file).dump(state)
-    data = file.getvalue()
-    said = {"form": FORM, "kwire": kwire.__version__, "classes": {name: _fields(name) for name in _classes(data)}}
-    return FIRST + json.dumps(said).encode() + b"\n" + data
+    pickler = _Pickler(file)
+    pickler.dump(state)
+    classes = {name: _fields(name) for name in sorted(pickler.classes)}
+    said = {"form": FORM, "kwire": kwire.__version__, "classes": classes}
+    return FIRST + json.dumps(said).encode() + b"\n" + file.getvalue()
 
 
 def loaded(data: bytes, where: str) -> Any:
@@ -46,34 +46,23 @@ def loaded(data: bytes, where: str) -> Any:
 
 
 class _Pickler(pickle.Pickler):
-    """Leaves out the file systems that captures are read from, which hold credentials."""
+    """Leaves out the file systems that captures are read from, which hold credentials. classes: those of kwire's that
+    it met, and functions that make their objects, as module:name."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        super().__init__(file)
+        self.classes: set[str] = set()
 
     def persistent_id(self, found: object) -> str | None:
+        """Called with each object, classes and functions among them."""
+        if isinstance(found, (type, FunctionType)) and found.__module__.partition(".")[0] == "kwire":
+            self.classes.add(f"{found.__module__}:{found.__qualname__}")
         return "store" if isinstance(found, fs.FileSystem) else None
 
 
 class _Unpickler(pickle.Unpickler):
     def persistent_load(self, _: str) -> None:
         return None
-
-
-class _Classes(_Unpickler):
-    """Notes the classes of kwire's that a pickle names, and functions that make their objects."""
-
-    def __init__(self, data: bytes) -> None:
-        super().__init__(io.BytesIO(data))
-        self.names: set[str] = set()
-
-    def find_class(self, module: str, name: str) -> Any:
-        if module.partition(".")[0] == "kwire":
-            self.names.add(f"{module}:{name}")
-        return super().find_class(module, name)
-
-
-def _classes(data: bytes) -> Iterable[str]:
-    found = _Classes(data)
-    found.load()
-    return sorted(found.names)
 
 
 def _fields(name: str) -> list[str] | None:
