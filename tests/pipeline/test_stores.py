@@ -146,10 +146,11 @@ def test_settings_of_s3a() -> None:
     }  # fmt: skip
     assert stores._s3("far", said.get) == {
         "access_key": "key", "secret_key": "secret", "endpoint_override": "host:9000", "scheme": "http",
-        "region": "us-east-1",
+        "region": "us-east-1", "allow_delayed_open": True,
     }  # fmt: skip
     assert stores._s3("far", {"fs.s3a.endpoint": "s", "fs.s3a.path.style.access": "false"}.get) == {
         "endpoint_override": "s", "scheme": "https", "region": "us-east-1", "force_virtual_addressing": True,
+        "allow_delayed_open": True,
     }  # fmt: skip
 
 
