@@ -25,6 +25,10 @@ from kwire.tables.columns import JUDGEMENTS
 
 HOSTS = ("127.0.0.1", "127.0.0.2")  # a second attempt goes to another host than the first
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+BUILDER = f"""SparkSession.builder.master(master)
+    .config("spark.executor.memory", "512m").config("spark.executor.extraJavaOptions", "{QUICK}")
+    .config("spark.driver.extraJavaOptions", "{QUICK}").config("spark.driver.host", "127.0.0.1")
+    .config("spark.ui.enabled", "false")"""  # of a driver's program, which knows the master
 URL = re.compile(r"spark://\S+:\d+")
 # a file system that can only be read, but for the folder $0, which is empty and one's own
 APART = 'mount -t tmpfs none "$0" && mount -o remount,bind,ro / && cd "$0" && exec "$@"'

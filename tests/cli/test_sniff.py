@@ -15,6 +15,7 @@ from struct import pack, unpack
 from typing import Any
 
 import pytest
+from rawsockets import exactly
 
 import kwire as api
 from kwire.errors import Exit
@@ -86,16 +87,6 @@ def test_wrong_usage(arguments: tuple[str, ...], complaint: str, kwire: Any) -> 
 # ---------------------------------------------------------------- real traffic
 
 
-def _read(sock: socket.socket, size: int) -> bytes:
-    data = b""
-    while len(data) < size:
-        piece = sock.recv(size - len(data))
-        if not piece:
-            break
-        data += piece
-    return data
-
-
 def _broker(server: socket.socket) -> None:
     """Answers ApiVersions v0 requests, whoever asks, until the server is closed."""
     body = api.encode("ApiVersionsResponse", 0, {"ApiKeys": [{"ApiKey": 18, "MinVersion": 0, "MaxVersion": 4}]})
@@ -105,8 +96,8 @@ def _broker(server: socket.socket) -> None:
         except OSError:
             return
         with sock:
-            while len(head := _read(sock, 4)) == 4:
-                request = _read(sock, unpack(">i", head)[0])
+            while len(head := exactly(sock, 4)) == 4:
+                request = exactly(sock, unpack(">i", head)[0])
                 sock.sendall(pack(">i", 4 + len(body)) + request[4:8] + body)
 
 
@@ -116,7 +107,7 @@ def _ask(port: int, count: int) -> None:
         for ident in range(count):
             request = pack(">hhih", 18, 0, ident, 5) + b"probe"
             sock.sendall(pack(">i", len(request)) + request)
-            _read(sock, unpack(">i", _read(sock, 4))[0])
+            exactly(sock, unpack(">i", exactly(sock, 4))[0])
 
 
 PATIENCE = 120.0  # seconds until what must end has ended

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from calls import Call
-from sparkcluster import QUICK, cluster, driver, environment, rows_in
+from sparkcluster import BUILDER, cluster, driver, environment, rows_in
 
 from kwire.tables.columns import DEFAULT
 from kwire.tables.schemas import SCHEMAS
@@ -44,10 +44,8 @@ def losing(*given, **named):
 jobs._surveying = lambda *given: told(surveying(*given))
 running.stitch = losing
 spark = (
-    SparkSession.builder.master(master)
-    .config("spark.executor.memory", "512m").config("spark.executor.extraJavaOptions", "{QUICK}")
-    .config("spark.driver.extraJavaOptions", "{QUICK}").config("spark.driver.host", "127.0.0.1")
-    .config("spark.ui.enabled", "false").getOrCreate()
+    {BUILDER}
+    .getOrCreate()
 )
 for lost in {LOST}:
     running.run(spark, [source], f"{{out}}/{{lost}}", jobs.Job({DEFAULT}), split_size=4000, rollups=False)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from calls import Call
-from sparkcluster import QUICK, cluster, driver, environment, rows_in
+from sparkcluster import BUILDER, cluster, driver, environment, rows_in
 
 from kwire.tables.schemas import SCHEMAS
 
@@ -42,12 +42,10 @@ def held(what, inner):
 jobs._surveying = lambda *given: held("survey", surveying(*given))
 jobs._writing = lambda *given: held("write", writing(*given))
 spark = (
-    SparkSession.builder.master(master)
+    {BUILDER}
     .config("spark.speculation", "true").config("spark.speculation.interval", "50ms")
     .config("spark.speculation.multiplier", "1.01").config("spark.speculation.quantile", "0.1")
-    .config("spark.executor.memory", "512m").config("spark.executor.extraJavaOptions", "{QUICK}")
-    .config("spark.driver.extraJavaOptions", "{QUICK}").config("spark.driver.host", "127.0.0.1")
-    .config("spark.ui.enabled", "false").getOrCreate()
+    .getOrCreate()
 )
 run(spark, [source], out, jobs.Job({NAMES}), split_size=6000, rollups=False)
 """
